@@ -8,14 +8,24 @@ from __future__ import annotations
 
 import ast
 import re
-from functools import lru_cache
+from bisect import bisect_left
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from promptcache_lint.readers.python import blocks
+from promptcache_lint.readers.python.additions import (
+    added_to,
+    adds_answer,
+    binds,
+    is_own,
+    is_written,
+    looks_up,
+    parts,
+    says_talk,
+)
 from promptcache_lint.readers.python.requests import TALKS, literal
 from promptcache_lint.readers.python.values import Seq, Str, Thing
 from promptcache_lint.readers.python.walking import nodes_of
-from promptcache_lint.readers.talks import says_history
 
 if TYPE_CHECKING:
     from promptcache_lint.readers.python.frame import Frame
@@ -25,10 +35,7 @@ __all__ = ["goes_on", "is_history"]
 
 _STORED = re.compile(r"(?:Chat|Conversation)?Messages?|Turns?")
 """Classes of what is stored of a conversation: ``Message.query.filter_by(…)``."""
-_ASKED = {"user", "system", "developer"}
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_GROWS = {"append", "extend"}
-_ADDS = {*_GROWS, "insert"}
 
 
 def goes_on(sent: ast.AST | None, frame: Frame, *, seen: bool, before: bool) -> bool:
@@ -41,7 +48,7 @@ def goes_on(sent: ast.AST | None, frame: Frame, *, seen: bool, before: bool) -> 
     if sent is None or node is None or isinstance(node, ast.Lambda):
         return seen and not before
     owner = frame.function.owner if frame.function is not None else None
-    here = _Here(node, owner.node if owner is not None else None)
+    here = _here(node, owner.node if owner is not None else None)
     if before:
         return isinstance(sent, ast.List) and here.is_followed(sent)
     return seen or here.is_followed(sent) or here.sends_more(sent)
@@ -51,19 +58,47 @@ def is_history(item: Value) -> bool:
     """Whether an item of a template stands for what was said before: ``MessagesPlaceholder("history")``."""
     match item:
         case Thing(label=label) if label.startswith("MessagesPlaceholder"):
-            return _says_talk(label.removeprefix("MessagesPlaceholder"))
+            return says_talk(label.removeprefix("MessagesPlaceholder"))
         case Seq(items=[Str() as speaker, Str() as said]) if literal(speaker) == "placeholder":
-            return _says_talk(literal(said))
+            return says_talk(literal(said))
         case _:
             return False
 
 
+@lru_cache(maxsize=32)  # a function sends many messages
+def _here(function: ast.FunctionDef | ast.AsyncFunctionDef, owner: ast.ClassDef | None) -> _Here:
+    return _Here(function, owner)
+
+
 class _Here:
-    """A function, and the class that it is a method of."""
+    """A function, and the class that it is a method of; what is asked of either is looked up once."""
 
     def __init__(self, function: ast.FunctionDef | ast.AsyncFunctionDef, owner: ast.ClassDef | None) -> None:
         self._function = function
         self._owner = owner
+        self._stored: dict[str, bool] = {}
+        self._grown: dict[tuple[str, ast.AST], bool] = {}
+        self._told: dict[str, list[tuple[int, bool]]] = {}
+        self._behind: dict[ast.List, dict[int, ast.expr | None]] = {}
+
+    @cached_property
+    def _own(self) -> list[ast.AST]:
+        return list(blocks.own_nodes(self._function))
+
+    @cached_property
+    def _called(self) -> frozenset[str]:
+        """The functions that it calls, by the last part of their names."""
+        calls = (each for each in nodes_of(self._function) if isinstance(each, ast.Call))
+        return frozenset(blocks.name_of(each.func) for each in calls)
+
+    @cached_property
+    def _additions(self) -> dict[str, list[ast.AST]]:
+        """What adds to each variable, in order of rows, and the loops in which it grows by answers."""
+        found: dict[str, list[ast.AST]] = {}
+        for node in sorted(self._own, key=lambda each: getattr(each, "lineno", 0)):
+            for name in added_to(node):
+                found.setdefault(name, []).append(node)
+        return found
 
     def is_followed(self, message: ast.AST) -> bool:
         """Whether what was said before stands right behind a message, or in a list of them.
@@ -76,9 +111,8 @@ class _Here:
         at, outer = message, above.get(message)
         while outer is not None:
             match outer:
-                case ast.List(elts=items):
-                    behind = items[[each is at for each in items].index(True) + 1 :]
-                    following = next((each for each in behind if not _is_written(each)), None)
+                case ast.List():
+                    following = self._following(at, outer)
                     if following is not None:
                         return self._has_talk([following])
                 case ast.BinOp(op=ast.Add(), left=left, right=right):
@@ -123,19 +157,16 @@ class _Here:
         for method in self._methods():
             given = [each.value for each in blocks.own_nodes(method) if isinstance(each, ast.Return)]
             if method.name == name and len(given) == 1 and given[0] is not None:
-                kept = (blocks.name_of(each) for each in _parts(given[0]) if _is_own(each))
+                kept = (blocks.name_of(each) for each in parts(given[0]) if is_own(each))
                 return any(self._is_kept(each) for each in kept)
         return False
 
     def _is_kept(self, attribute: str) -> bool:
         """Whether the object keeps messages: answers are added, and nothing here begins anew."""
-        if self._owner is None or not _says_talk(attribute):
+        if self._owner is None or not says_talk(attribute):
             return False
-        called = {
-            blocks.name_of(each.func) for each in nodes_of(self._function) if isinstance(each, ast.Call)
-        }
         answered, begins = _kept_in(self._owner, attribute)
-        return answered and begins.isdisjoint({*called, self._function.name})
+        return answered and begins.isdisjoint({*self._called, self._function.name})
 
     def _methods(self) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
         body = self._owner.body if self._owner is not None else []
@@ -143,21 +174,25 @@ class _Here:
 
     def _is_stored(self, name: str) -> bool:
         """Whether a list is looked up among those of all conversations, and the answer is added to it."""
+        if name not in self._stored:
+            self._stored[name] = self._is_put_back(name)
+        return self._stored[name]
+
+    def _is_put_back(self, name: str) -> bool:
         bases, _ = blocks.definitions(name, self._function)
         values = [each.value for each in bases if isinstance(each, ast.Assign | ast.AnnAssign)]
-        own = list(blocks.own_nodes(self._function))
         back = any(
             isinstance(each, ast.Assign)
             and isinstance(each.targets[0], ast.Subscript)
             and isinstance(each.value, ast.Name)
             and each.value.id == name
-            for each in own
+            for each in self._own
         )
         if len(values) != 1 or values[0] is None:
             return False
-        if not any(_looks_up(each, back=back) for each in nodes_of(values[0])):
+        if not any(looks_up(each, back=back) for each in nodes_of(values[0])):
             return False
-        return any(_adds_answer(each, name) for each in own)
+        return any(adds_answer(each, name) for each in self._own)
 
     def _is_of_rounds(self, name: str, request: ast.Call) -> bool:
         """Whether the rounds in which a list is sent add the answers to it."""
@@ -165,30 +200,51 @@ class _Here:
         loops = [outer for outer, _ in around if isinstance(outer, _LOOPS)]
         if not loops:
             return False
+        known = self._grown.get((name, loops[-1]))
+        if known is None:
+            known = self._grown[name, loops[-1]] = self._grows_in(name, loops[-1])
+        return known
+
+    def _grows_in(self, name: str, loop: ast.AST) -> bool:
         bases, _ = blocks.definitions(name, self._function)
-        fresh = any(blocks.is_in(each, loops[-1], blocks.parents_of(self._function)) for each in bases)
-        return bool(bases) and not fresh and any(_adds_answer(each, name) for each in nodes_of(loops[-1]))
+        fresh = any(blocks.is_in(each, loop, blocks.parents_of(self._function)) for each in bases)
+        return bool(bases) and not fresh and any(adds_answer(each, name) for each in nodes_of(loop))
 
     def _has_talk(self, items: list[ast.expr]) -> bool:
         return any(isinstance(each, ast.Starred) and self._is_talk(each.value) for each in items)
 
+    def _following(self, message: ast.AST, messages: ast.List) -> ast.expr | None:
+        """The first of the messages behind one that does not stand in the source as it is sent."""
+        behind = self._behind.get(messages)
+        if behind is None:
+            behind = self._behind[messages] = {}
+            last: ast.expr | None = None
+            for each in reversed(messages.elts):
+                behind[id(each)] = last
+                last = last if is_written(each) else each
+        return behind[id(message)]
+
     def _gets_talk(self, name: str, row: int) -> bool:
         """Whether what was said before is added to a list behind a row, and nothing else before it."""
-        behind = [each for each in blocks.own_nodes(self._function) if getattr(each, "lineno", 0) >= row]
-        for node in sorted(behind, key=lambda each: getattr(each, "lineno", 0)):
-            match node:
-                case ast.Call(func=ast.Attribute(value=ast.Name(id=to), attr=attr), args=[*_, it]):
-                    if to == name and attr in _ADDS and not _is_written(it):
-                        return attr == "extend" and self._is_talk(it)
-                case ast.AugAssign(target=ast.Name(id=to), op=ast.Add(), value=it):
-                    if to == name and not _is_written(it):
-                        return self._is_talk(it)
-                case ast.For(iter=it) | ast.AsyncFor(iter=it):
-                    if any(_adds_answer(each, name) for each in nodes_of(node)) and self._is_talk(it):
-                        return True
-                case _:
-                    continue
-        return False
+        told = self._told.get(name)
+        if told is None:
+            additions = self._additions.get(name, ())
+            judged = ((getattr(node, "lineno", 0), self._adds_talk(node)) for node in additions)
+            told = self._told[name] = [(at, talk) for at, talk in judged if talk is not None]
+        first = bisect_left(told, row, key=lambda each: each[0])
+        return first < len(told) and told[first][1]
+
+    def _adds_talk(self, node: ast.AST) -> bool | None:
+        """Whether what is added to a list is what was said before; None where that says nothing of it."""
+        match node:
+            case ast.Call(func=ast.Attribute(attr=attr), args=[*_, it]):
+                return None if is_written(it) else attr == "extend" and self._is_talk(it)
+            case ast.AugAssign(value=it):
+                return None if is_written(it) else self._is_talk(it)
+            case ast.For(iter=it) | ast.AsyncFor(iter=it):
+                return True if self._is_talk(it) else None
+            case _:
+                return None
 
     def _is_talk(self, node: ast.expr) -> bool:
         """Whether something is what was said before, by its name, or that of what it is read from."""
@@ -196,81 +252,14 @@ class _Here:
             return False
         if isinstance(node, ast.ListComp | ast.GeneratorExp):
             return self._is_talk(node.generators[0].iter)
-        if any(map(_says_talk, map(blocks.name_of, _parts(node)))):
+        if any(map(says_talk, map(blocks.name_of, parts(node)))):
             return True
         if not isinstance(node, ast.Name):
             return False
         bases, _ = blocks.definitions(node.id, self._function)
         values = [each.value for each in bases if isinstance(each, ast.Assign) and len(bases) == 1]
-        names = (blocks.name_of(part) for value in values for part in _parts(value))
-        return any(_says_talk(each) or _STORED.fullmatch(each) is not None for each in names)
-
-
-def _is_written(node: ast.AST) -> bool:
-    """Whether a message stands in the source as it is sent, and is the same each time."""
-    return not any(
-        isinstance(each, ast.Call | ast.Attribute | ast.Starred)
-        or (isinstance(each, ast.Name) and not each.id.isupper())
-        for each in nodes_of(node)
-    )
-
-
-def _parts(node: ast.AST) -> list[ast.expr]:
-    return [each for each in nodes_of(node) if isinstance(each, ast.Name | ast.Attribute)]
-
-
-def _says_talk(name: str) -> bool:
-    return bool(name) and says_history([name], [name])
-
-
-def _is_own(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
-
-
-def _binds(node: ast.AST, attribute: str) -> bool:
-    """Whether a statement gives an attribute a value that is not made of the one it has."""
-    if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
-        return False
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    bound = any(isinstance(each, ast.Attribute) and each.attr == attribute for each in targets)
-    return bound and attribute not in map(blocks.name_of, _parts(node.value))
-
-
-def _adds_answer(node: ast.AST, name: str) -> bool:
-    """Whether a list, by the last part of its name, gets more than questions: ``history.append(answer)``."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=owner, attr=attr), args=[added]) if attr in _GROWS:
-            return blocks.name_of(owner) == name and not _is_asked(added)
-        case ast.AugAssign(target=target, op=ast.Add(), value=added):
-            return blocks.name_of(target) == name and not _is_asked(added)
-        case _:
-            return False
-
-
-def _is_asked(added: ast.expr) -> bool:
-    if isinstance(added, ast.List):
-        return all(map(_is_asked, added.elts))
-    if not isinstance(added, ast.Dict):
-        return isinstance(added, ast.Constant | ast.JoinedStr)
-    roles = [
-        value
-        for key, value in zip(added.keys, added.values, strict=True)
-        if isinstance(key, ast.Constant) and key.value == "role"
-    ]
-    return bool(roles) and isinstance(roles[0], ast.Constant) and roles[0].value in _ASKED
-
-
-def _looks_up(node: ast.AST, *, back: bool) -> bool:
-    """Whether a node looks up what is kept under a key; ``back``: it is put back there."""
-    match node:
-        case ast.Call(func=ast.Attribute(attr="setdefault"), args=[_, ast.List(elts=[])]):
-            return True
-        case ast.Call(func=ast.Attribute(attr="get")):
-            return back
-        case ast.Subscript(value=ast.Name() | ast.Attribute(), slice=ast.Name() | ast.Attribute()):
-            return True
-        case _:
-            return False
+        names = (blocks.name_of(part) for value in values for part in parts(value))
+        return any(says_talk(each) or _STORED.fullmatch(each) is not None for each in names)
 
 
 @lru_cache(maxsize=64)  # a class has many methods that send
@@ -281,6 +270,6 @@ def _kept_in(owner: ast.ClassDef, attribute: str) -> tuple[bool, frozenset[str]]
     begins = (
         function.name
         for function in functions
-        if any(_binds(each, attribute) for each in blocks.own_nodes(function))
+        if any(binds(each, attribute) for each in blocks.own_nodes(function))
     )
-    return any(_adds_answer(each, attribute) for each in nodes), frozenset(begins)
+    return any(adds_answer(each, attribute) for each in nodes), frozenset(begins)

@@ -16,6 +16,7 @@ from promptcache_lint.errors import UnreadableFileError
 from promptcache_lint.places import Place, Source
 from promptcache_lint.readers.python.hinting import hands_itself_on
 from promptcache_lint.readers.python.pairing import take_apart
+from promptcache_lint.readers.python.rows import Rows
 from promptcache_lint.readers.python.walking import kinds_of, nodes_of, stored_among
 
 if TYPE_CHECKING:
@@ -97,6 +98,11 @@ class Function:
         """The attributes that are read anywhere in it, of whatever object."""
         nodes = self.kinds.get(ast.Attribute, ())
         return frozenset(n.attr for n in nodes if isinstance(n, ast.Attribute) and type(n.ctx) is ast.Load)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """What stands at which of its rows."""
+        return Rows(self.node)
 
     @cached_property
     def decorators(self) -> tuple[str, ...]:
