@@ -79,6 +79,11 @@ class Interpreter:
         """A file of its own is read next: it gets a new allowance of calls."""
         self._calls = 0
 
+    @property
+    def gave_up(self) -> bool:
+        """Whether the file's allowance of calls is spent."""
+        return self._calls > _MOST_CALLS
+
     def forget(self) -> None:
         """Let go of all that is remembered: parts refer to each other, so nothing frees itself."""
         self._modules.clear()

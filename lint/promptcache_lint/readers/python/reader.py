@@ -16,6 +16,7 @@ from promptcache_lint.readers.python.program import Program, parse_module
 from promptcache_lint.readers.python.prompt_templates import has_open_fields
 from promptcache_lint.readers.python.sinks import Sinks
 from promptcache_lint.readers.python.tables import lambdas_of
+from promptcache_lint.readers.unfollowed import unfollowed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,7 +49,9 @@ class PythonReader:
             if not hinted:
                 return []
             program.add(module)
-        return [*_prompts(module, machine), *find_practices(module, program)]
+        prompts = _prompts(module, machine)
+        told = [unfollowed(file.source)] if machine.gave_up else []
+        return [*prompts, *find_practices(module, program), *told]
 
     def comments(self, source: Source) -> Iterable[tuple[Place, str]]:
         """Real comments, so that the same words in a string suppress nothing."""

@@ -73,6 +73,11 @@ class Machine:
         self._calls = self._steps = 0
 
     @property
+    def gave_up(self) -> bool:
+        """Whether the file's allowance of calls or of steps is spent."""
+        return self._calls > _MOST_CALLS or self._steps > _MOST_STEPS
+
+    @property
     def is_full(self) -> bool:
         """Whether so much is remembered that a new machine should take over."""
         return len(self._results) + len(self._alone) > _MOST_RESULTS or self.program.size > _LARGEST_PROGRAM

@@ -16,6 +16,7 @@ from promptcache_lint.readers.typescript.module import Module
 from promptcache_lint.readers.typescript.program import Program, parse_module
 from promptcache_lint.readers.typescript.relevance import is_shipped, may_hold_prompt
 from promptcache_lint.readers.typescript.sinks import Sinks
+from promptcache_lint.readers.unfollowed import unfollowed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,7 +64,7 @@ class TypeScriptReader:
         prompts = _prompts(module, machine)
         if not prompts:
             _refuse_broken(module, file)
-        return prompts
+        return [*prompts, unfollowed(file.source)] if machine.gave_up else prompts
 
     @staticmethod
     def may_hold_prompt(file: InputFile, workspace: Workspace) -> bool:
