@@ -86,14 +86,10 @@ class Interpreter:
 
     def forget(self) -> None:
         """Let go of all that is remembered: parts refer to each other, so nothing frees itself."""
-        self._modules.clear()
-        self._results.clear()
-        self._alone.clear()
-        self.objects.forget()
-        self.ambient.forget()
-        self.inheritance.forget()
-        self.clients.forget()
-        self.relevance.forget()
+        for known in (self._modules, self._results, self._alone):
+            known.clear()
+        for part in (self.objects, self.ambient, self.inheritance, self.clients, self.relevance):
+            part.forget()
         self.traces = Traces(self)
         self.counters = Counters(self.vocabulary)
         self.program.clear()

@@ -45,9 +45,8 @@ class Function:
     @cached_property
     def text(self) -> str:
         """Its text, in whole lines."""
-        source, node = self.module.source, self.node
-        start = source.offset(node.lineno, 1)
-        return source.text[start : source.offset((node.end_lineno or node.lineno) + 1, 1)]
+        source, end = self.module.source, (self.node.end_lineno or self.node.lineno) + 1
+        return source.text[source.offset(self.node.lineno, 1) : source.offset(end, 1)]
 
     @cached_property
     def code(self) -> str:
@@ -56,10 +55,9 @@ class Function:
         head = body[0] if isinstance(body, list) else None
         if not isinstance(head, ast.Expr) or not isinstance(head.value, ast.Constant):
             return self.text
-        first, last = head.lineno, head.end_lineno or head.lineno
-        source = self.module.source
-        start = source.offset(self.node.lineno, 1)
-        before, after = source.offset(first, 1) - start, source.offset(last + 1, 1) - start
+        offset, last = self.module.source.offset, head.end_lineno or head.lineno
+        start = offset(self.node.lineno, 1)
+        before, after = offset(head.lineno, 1) - start, offset(last + 1, 1) - start
         return self.text[:before] + self.text[after:]
 
     @cached_property
@@ -73,10 +71,8 @@ class Function:
         given = self.node.args
         positional = [*given.posonlyargs, *given.args]
         defaults = [*[None] * (len(positional) - len(given.defaults)), *given.defaults]
-        return (
-            *zip(positional, defaults, strict=True),
-            *zip(given.kwonlyargs, given.kw_defaults, strict=True),
-        )
+        named = zip(given.kwonlyargs, given.kw_defaults, strict=True)
+        return (*zip(positional, defaults, strict=True), *named)
 
     @cached_property
     def attributes(self) -> frozenset[str]:
