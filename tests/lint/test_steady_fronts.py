@@ -143,3 +143,41 @@ def test_what_was_put_away_is_asked_rarely(folder: str, severity: str) -> None:
     """
     found = lint_text(dedent(text), f"{folder}/clerk.py", Settings(severity=Severity.WARNING)).findings
     assert [(finding.code, str(finding.severity)) for finding in found] == [("PC101", severity)]
+
+
+@pytest.mark.parametrize(("most", "severity"), [(1, None), (2, "info"), (3, "error"), (12, "error")])
+@pytest.mark.parametrize("name", ["clerk.py", "clerk.ts"])
+def test_a_window_of_the_newest_exchange_holds_nothing_to_keep(
+    name: str, most: int, severity: str | None
+) -> None:
+    text = {
+        "clerk.py": f"""
+        from openai import OpenAI
+        class Clerk:
+            def __init__(self):
+                self.talk = []
+            def ask(self, question):
+                self.talk.append({{"role": "user", "content": question}})
+                messages = [{{"role": "system", "content": "{RULES}"}}, *self.talk[-{most}:]]
+                made = OpenAI().chat.completions.create(model="m", messages=messages).choices[0].message
+                self.talk.append({{"role": "assistant", "content": made.content}})
+                return made.content
+        """,
+        "clerk.ts": f"""
+        import OpenAI from "openai";
+        export class Clerk {{
+          private talk: Message[] = [];
+          async ask(question: string) {{
+            this.talk.push({{ role: "user", content: question }});
+            const messages = [{{ role: "system", content: "{RULES}" }}, ...this.talk.slice(-{most})];
+            const made = await new OpenAI().chat.completions.create({{ model: "m", messages }});
+            const text = made.choices[0].message.content;
+            this.talk.push({{ role: "assistant", content: text }});
+            return text;
+          }}
+        }}
+        """,
+    }[name]
+    found = lint_text(dedent(text), name, Settings(severity=Severity.INFO)).findings
+    told = [str(finding.severity) for finding in found if finding.code == "PC501"]
+    assert told == ([] if severity is None else [severity])

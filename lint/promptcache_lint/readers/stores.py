@@ -7,8 +7,10 @@ from functools import lru_cache
 
 from promptcache_lint.rulebook import in_words
 
-__all__ = ["MANY_RUNS", "hands_out", "is_length"]
+__all__ = ["MANY_RUNS", "NEXT_TO_NOTHING", "hands_out", "is_length"]
 
+NEXT_TO_NOTHING = 2
+"""So many messages, the newest exchange, hold nothing that would be worth keeping."""
 MANY_RUNS = 50
 """As many exchanges few conversations ever reach."""
 _GETTER = re.compile(

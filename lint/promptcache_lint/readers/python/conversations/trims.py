@@ -33,7 +33,7 @@ from promptcache_lint.readers.python.conversations.stored import goes_on, is_bes
 from promptcache_lint.readers.python.conversations.tables import entry, is_sent_from_table, of_a_table
 from promptcache_lint.readers.python.conversations.uses import use_of
 from promptcache_lint.readers.python.conversations.windows import is_handed_out
-from promptcache_lint.readers.stores import MANY_RUNS
+from promptcache_lint.readers.stores import MANY_RUNS, NEXT_TO_NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,7 +130,7 @@ def _window(node: ast.Subscript, lower: ast.expr, facts: Facts) -> Iterator[Prac
         severity = Severity.WARNING
     if severity is not None:
         severity = min(severity, Severity.WARNING) if hidden is None else severity
-        severity = Severity.INFO if _is_long(lower, facts) else severity
+        severity = Severity.INFO if _is_rarely_felt(lower, facts) else severity
         if not (facts.calls or facts.handed) and _is_given(lower, facts):
             if _LOOK.fullmatch(facts.name.lower()) or (bound is not None and bound >= MANY_RUNS):
                 return  # a look at the history, as long as its caller wants
@@ -154,12 +154,15 @@ def _goes_on(node: ast.Subscript, facts: Facts) -> bool:
     return is_kept(node, node.value, facts) or goes_on(node.value, facts)
 
 
-def _is_long(lower: ast.expr, facts: Facts) -> bool:
-    """Whether a window, and the system prompt beside it, is so long that few conversations ever fill it."""
+def _is_rarely_felt(lower: ast.expr, facts: Facts) -> bool:
+    """Whether a window, and the system prompt beside it, is so long that few conversations ever fill it.
+
+    Or so short that it holds nothing that a cache could give back.
+    """
     if _is_given(lower, facts):
         return False
     length = _length(lower, facts)
-    return length is not None and length + 1 >= MANY_RUNS
+    return length is not None and (length + 1 >= MANY_RUNS or length <= NEXT_TO_NOTHING)
 
 
 def _length(lower: ast.expr, facts: Facts) -> float | None:

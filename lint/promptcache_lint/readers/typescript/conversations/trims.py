@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
-from promptcache_lint.readers.stores import MANY_RUNS, hands_out, is_length
+from promptcache_lint.readers.stores import MANY_RUNS, NEXT_TO_NOTHING, hands_out, is_length
 from promptcache_lint.readers.typescript.conversations.batches import how_rare
 from promptcache_lint.readers.typescript.conversations.facts import LOOPS
 from promptcache_lint.readers.typescript.conversations.hidden import is_lost, outrun
@@ -119,8 +119,8 @@ def _cut(node: Node, function: Node | None, facts: Facts) -> Iterator[Practice]:
         severity = Severity.ERROR if sure else Severity.WARNING
         rare = how_rare(key, node, facts)
         severity = severity if rare is None else min(severity, rare)
-        is_long = length is not None and length >= MANY_RUNS
-        yield facts.practice("PC501", Severity.INFO if is_long else severity, node, _SAYS)
+        is_rare = length is not None and (length >= MANY_RUNS or length <= NEXT_TO_NOTHING)
+        yield facts.practice("PC501", Severity.INFO if is_rare else severity, node, _SAYS)
 
 
 def _lives(key: Key | None, node: Node, facts: Facts) -> bool:
