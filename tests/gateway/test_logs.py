@@ -42,7 +42,7 @@ def test_every_line_of_a_gateway_that_logs_json_is_json(mock: MockUpstream, tmp_
         rest = started.stdout.read()
     assert SECRET not in rest
     requests = [line for line in lines(rest) if line["logger"] == "promptcache.requests"]
-    assert [line["status"] for line in requests] == [200, 200]
+    assert [line["status"] for line in requests] == [200, 200, 400]
     assert requests[0]["prompt_tokens"] == 2006
     assert requests[0]["cached_tokens"] == 1920
     assert requests[0]["level"] == "info"

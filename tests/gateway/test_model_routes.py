@@ -43,8 +43,18 @@ SERVED = {
 
 
 async def answer_either(wire: Wire) -> None:
-    """Answer in the API that is asked."""
-    await (answer_messages if "/messages" in wire.seen.line else answer_chat)(wire)
+    """Answer in the API that is asked, or refuse in its words what the script cannot read."""
+    anthropic = "/messages" in wire.seen.line
+    try:
+        await (answer_messages if anthropic else answer_chat)(wire)
+    except (AttributeError, TypeError):  # before a byte is sent
+        error: dict[str, Any] = {"type": "invalid_request_error", "message": "This is no request."}
+        told = (
+            {"type": "error", "error": error}
+            if anthropic
+            else {"error": {**error, "param": None, "code": None}}
+        )
+        await wire.respond(json.dumps(told).encode(), status="400 Bad Request")
 
 
 @pytest.fixture(scope="module")

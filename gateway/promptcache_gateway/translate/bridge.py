@@ -122,9 +122,7 @@ def across(upstream: Upstream, call: Call) -> Call:
         payload = messages_to_chat(call.payload, call.model, _flavor(upstream, call))
         return _as(call, "/v1/chat/completions", payload)
     if call.dialect == "openai.chat" and "anthropic.messages" in upstream.dialects:
-        payload = chat_to_messages(call.payload, call.model)
-        refuse_unsaid_end(call.payload["messages"])
-        return _as(call, "/v1/messages", payload)
+        return _chat_as_message(call)
     if call.dialect == "openai.responses" and not upstream.dialects.isdisjoint(_BY_CHAT):
         payload = responses_to_chat(call.payload, call.model, _flavor(upstream, call))
         chat = _as(call, "/v1/chat/completions", payload)
@@ -132,12 +130,18 @@ def across(upstream: Upstream, call: Call) -> Call:
             return chat
         with in_the_caller_s_words(upstream, call):
             refuse_too_deep(chat)
-            return _as(chat, "/v1/messages", chat_to_messages(chat.payload, chat.model))
+            return _chat_as_message(chat)
     raise ApiError(
         400,
         f"The upstream {upstream.name} does not serve {_NAMES[call.dialect]}.",
         code="unsupported_api",
     )
+
+
+def _chat_as_message(call: Call) -> Call:
+    payload = chat_to_messages(call.payload, call.model)
+    refuse_unsaid_end(call.payload["messages"])
+    return _as(call, "/v1/messages", payload)
 
 
 def _exact(call: Call) -> Call:
