@@ -23,7 +23,7 @@ from promptcache_lint.readers.python.conversations.facts import (
     spell,
 )
 from promptcache_lint.readers.python.conversations.handing import tell
-from promptcache_lint.readers.python.conversations.own_lists import is_fresh, lists_returned
+from promptcache_lint.readers.python.conversations.own_lists import is_fresh
 from promptcache_lint.readers.python.conversations.row_windows import window_of_rows
 from promptcache_lint.readers.python.conversations.tables import entry, lists_of, taken_from
 from promptcache_lint.readers.python.conversations.uses import use_of, uses_as_messages
@@ -106,11 +106,8 @@ class Abroad:
         if function is None or all(_is_of_one_request(each, call, facts) for each in given):
             return
         target = self._reached(function, call, facts)
-        if target is None:
-            return
-        tell(target, facts, call)
-        if target.handed and use_of(call, Severity.ERROR, facts) is not None:
-            target.sure |= lists_returned(target)
+        if target is not None:
+            tell(target, facts, call)
 
     def _result(self, call: ast.Call, facts: Facts) -> None:
         """Messages that a function or method gives back, of those it keeps or reads itself."""
@@ -163,7 +160,6 @@ class Abroad:
             if isinstance(node, ast.Assign) and any(spell(each) in names for each in node.targets)
             for name in lists_in(node.value)
         }
-        names |= lists_returned(target)
         target.sure |= names - {""}
         tables = {table for value in returned for table in _tables_in(value, target)}
         target.tables |= tables

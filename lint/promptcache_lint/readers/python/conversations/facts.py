@@ -149,8 +149,6 @@ class Facts:
     gives: list[Facts] = field(default_factory=list)
     sent_by: Facts | None = None
     _turns: set[ast.AST] = field(default_factory=set)
-    asked: set[ast.expr] = field(default_factory=set)
-    """What it hands to functions of the program that send it to a model (`asking`)."""
 
     def __post_init__(self) -> None:
         self.sure = {name for node in self.of(*_TELLING) for name in _evidence(node)}
@@ -175,7 +173,7 @@ class Facts:
 
     def asks(self, room: int = 3) -> bool:
         """Whether a model is asked in the function, by one that gives it its messages or is given them."""
-        if self.calls or self.asked or any(target.calls for target in self.gives):
+        if self.calls or any(target.calls for target in self.gives):
             return True
         callers = [caller for caller, _ in self.handed] + ([self.sent_by] if self.sent_by is not None else [])
         return room > 0 and any(caller.asks(room - 1) for caller in callers)
@@ -306,9 +304,9 @@ def lists_in(node: ast.expr) -> Iterator[str]:
     match node:
         case ast.Name() | ast.Attribute():
             yield spell(node)
-        case ast.BinOp(op=ast.Add(), left=first, right=second) | ast.IfExp(body=first, orelse=second):
-            yield from lists_in(first)
-            yield from lists_in(second)
+        case ast.BinOp(op=ast.Add()):
+            yield from lists_in(node.left)
+            yield from lists_in(node.right)
         case ast.List():
             for element in node.elts:
                 if isinstance(element, ast.Starred):

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from promptcache_lint.findings import Severity
 from promptcache_lint.prompts import Prompt
 from promptcache_lint.readers.python.conversations.abroad import Abroad
-from promptcache_lint.readers.python.conversations.asking import Askers
 from promptcache_lint.readers.python.conversations.edits import edits
 from promptcache_lint.readers.python.conversations.facts import Facts
 from promptcache_lint.readers.python.conversations.fan_outs import fan_outs
@@ -80,7 +79,6 @@ _HINTS = (
     *("canonical", "maxlen"),
 )
 """One of these is in each function in which something is found; the most common ones come first."""
-_WINDOWS = ("[-", "[len(")
 _RECOGNISERS = (
     (trims, ()),
     (row_windows, ("limit", "order")),
@@ -121,22 +119,19 @@ def find_practices(module: Module, program: Program) -> Iterator[Prompt]:
     told: set[str] = set()
     found: list[tuple[Facts, str]] = []
     others: set[Function] = set()
-    lookup = Lookup(program)
-    askers = Askers(lookup)
-    groups = [_told_apart(group, words, others, askers) for group in _groups(module)]
+    groups = [_told_apart(group, words, others) for group in _groups(module)]
     if not any(groups):
         return
     about_models = _LIBRARIES.search(text) is not None
     for parts in groups:
         facts = [_facts(module, part, about_models) for part in parts]
-        for known in facts:
-            askers.tell(known)
         # What one method shows of an attribute, all methods of its class know.
         shared = {name for known in facts for name in known.sure if name.startswith("self.")}
         for part, known in zip(parts, facts, strict=True):
             known.sure |= told if isinstance(known.node, ast.Module) else shared
             told |= _of_module(known)
             found.append((known, part.text))
+    lookup = Lookup(program)
     given = [*helpers((known for known, _ in found), others, lookup)]
     found += [(_facts(module, each, about_models), each.text) for each in given]
     abroad = Abroad([known for known, _ in found], lookup, _of_another)
@@ -149,22 +144,16 @@ def find_practices(module: Module, program: Program) -> Iterator[Prompt]:
 
 
 def _told_apart(
-    group: list[Function | _Body], words: tuple[str, ...], others: set[Function], askers: Askers
+    group: list[Function | _Body], words: tuple[str, ...], others: set[Function]
 ) -> list[Function | _Body]:
     """Those of a group in which something may be found; the other functions are kept in ``others``."""
     parts: list[Function | _Body] = []
     for part in group:
-        speaks = _holds(part.text, words) or _hands_a_window(part, askers)
-        if speaks and _holds(part.text, _HINTS):
+        if _holds(part.text, words) and _holds(part.text, _HINTS):
             parts.append(part)
         elif isinstance(part, Function):
             others.add(part)
     return parts
-
-
-def _hands_a_window(part: Function | _Body, askers: Askers) -> bool:
-    """Whether a function that calls nothing by such a name hands the end of a list to one that sends it."""
-    return isinstance(part, Function) and _holds(part.text, _WINDOWS) and askers.is_asked_by(part)
 
 
 def _facts(module: Module, part: Function | _Body, about_models: bool) -> Facts:  # noqa: FBT001

@@ -46,34 +46,11 @@ _A_WORD = 16
 def goes_on(talk: ast.expr, facts: Facts) -> bool:
     """Whether a conversation, of which the end is sent, is seen to grow by what the model answers."""
     names = _family(talk, facts.nodes)
-    handed = _asking(talk, facts)
-    if handed:
-        return _comes_back(handed, names, facts)
     if _is_grown(names, facts.nodes):
         return True
     if _requests(facts.nodes):
         return _comes_back(_requests(facts.nodes), names, facts)
     return any(_goes_on_with(call, caller, names) for caller, call in facts.handed)
-
-
-def _asking(talk: ast.expr, facts: Facts) -> list[ast.expr]:
-    """The calls of the program's own functions by which the end of a conversation is sent, and nothing else.
-
-    Such a function may ask for anything: only where its answer is kept does the conversation go on.
-    """
-    if not facts.asked:
-        return []
-    around = [talk, *facts.around(talk)]
-    statement = facts.statement(talk)
-    named = {spell(target) for target in statement.targets} if isinstance(statement, ast.Assign) else set()
-    return [
-        call
-        for call in facts.of(ast.Call)
-        if isinstance(call, ast.Call)
-        for given in [*call.args, *(keyword.value for keyword in call.keywords)]
-        if given in facts.asked
-        if given in around or not named.isdisjoint({spell(inner) for inner in ast.walk(given)} - {""})
-    ]
 
 
 def is_beside(facts: Facts) -> bool:

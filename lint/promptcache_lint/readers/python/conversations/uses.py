@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
-from promptcache_lint.readers.python.conversations.asides import is_aside
 from promptcache_lint.readers.python.conversations.callers import calls_of, facts_of, own_function
 from promptcache_lint.readers.python.conversations.facts import (
     called_name,
@@ -19,7 +18,6 @@ from promptcache_lint.readers.python.conversations.facts import (
     spell,
 )
 from promptcache_lint.readers.python.conversations.matching import matched
-from promptcache_lint.readers.python.conversations.own_lists import passes_on
 from promptcache_lint.readers.python.conversations.tables import of_a_table
 
 if TYPE_CHECKING:
@@ -54,8 +52,6 @@ def use_of(node: ast.AST, sure: Severity, facts: Facts, room: int = _DEEPEST) ->
             case ast.Call(func=ast.Name(id="list" | "deque" | "tuple" | "reversed" | "enumerate")):
                 inner = outer
             case ast.Call(func=ast.Attribute(attr="extend")) if facts.conviction(outer.func.value):  # type: ignore[attr-defined]
-                return sure
-            case ast.keyword() | ast.Call() if inner in facts.asked:
                 return sure
             case ast.keyword():
                 call = facts.parents.get(outer)
@@ -148,7 +144,7 @@ def _reads(facts: Facts) -> dict[str, list[ast.Name]]:
 def _passed_on(call: ast.Call, given: ast.AST, sure: Severity, facts: Facts, room: int) -> Severity | None:
     """What a function of the same module makes of a window it is given: it sends it, or gives it back."""
     function = own_function(call, facts) if room > 0 else None
-    if function is None or function.node is facts.node or is_aside(function.name):
+    if function is None or function.node is facts.node:
         return None
     names = [name for name, argument in matched(call, function.node) if argument is given]
     known = facts_of(function, facts)
@@ -159,9 +155,8 @@ def _passed_on(call: ast.Call, given: ast.AST, sure: Severity, facts: Facts, roo
 
 
 def _is_sent(name: str, facts: Facts) -> bool:
-    """Whether a name is an argument of a call that asks a model, or that hands it to one."""
-    given = [argument for call in facts.calls for argument in [*call.args, *(k.value for k in call.keywords)]]
-    given += facts.asked
+    """Whether a name is an argument of a call that asks a model."""
+    given = (argument for call in facts.calls for argument in [*call.args, *(k.value for k in call.keywords)])
     return bool(name) and any(spell(argument) == name for argument in given)
 
 
@@ -174,11 +169,13 @@ def _gone_through(outer: ast.AST, sure: Severity, facts: Facts, room: int) -> Se
             return use_of(made, sure, facts, room)
         return None
     assert isinstance(outer, ast.For)
-    if passes_on(outer, facts.sure):
-        return sure
     gathered: set[str] = set()
     for inner in ast.walk(outer):
         match inner:
+            case ast.Call(func=ast.Attribute(attr="append", value=owner), args=[_]) if (
+                spell(owner) in facts.sure
+            ):
+                return sure
             case ast.Call(
                 func=ast.Attribute(attr="append" | "insert", value=ast.Name(id=name)), args=[*_, added]
             ):
@@ -209,7 +206,6 @@ def _message_places(node: ast.AST, facts: Facts) -> Iterator[ast.expr]:
             yield from (keyword.value for keyword in node.keywords if keyword.arg in _KEYWORDS)
             if node.args and is_model_call(node):
                 yield from node.args
-            yield from (value for value in _given_in(node) if value in facts.asked)
         case ast.Dict():
             pairs = zip(node.keys, node.values, strict=True)
             yield from (value for key, value in pairs if constant(key) in {"messages", "contents"})
@@ -220,10 +216,6 @@ def _message_places(node: ast.AST, facts: Facts) -> Iterator[ast.expr]:
             yield iterable
         case ast.Return(value=ast.expr() as value) if facts.handed:
             yield value
-
-
-def _given_in(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
 def _taken_from_objects(node: ast.expr) -> Iterator[ast.Call | ast.Attribute]:
