@@ -16,6 +16,7 @@ import orjson
 _Decoded = TypeVar("_Decoded", bound=Mapping[str, Any])
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_HALF, _HALF_IN_BYTES = re.compile(r"\\u[dD]"), re.compile(rb"\\u[dD]")
 _ONE_DIGIT = bytes(0x30 if chr(byte).isdigit() and byte < 0x80 else byte for byte in range(256))
 _LONG = b"0" * 19
 """The digits of the smallest integer that 64 bits may not hold, -2**63 - 1."""
@@ -36,8 +37,30 @@ def loads(text: bytes | str) -> Any:
         return value
 
 
-def loads_leniently(text: bytes, number: Callable[[str], Any] | None = None) -> Any:
-    """The same of text in which half of a surrogate pair may stand; it reads as U+FFFD.
+def read(text: bytes | str, by: Callable[[bytes | str], Any] = loads) -> Any:
+    """The same of text in which half of a surrogate pair may stand, as in what ends within an emoji.
+
+    Args:
+        text: JSON.
+        by: reads what holds none.
+
+    Raises:
+        orjson.JSONDecodeError: it is no JSON all the same.
+    """
+    try:
+        return by(text)
+    except orjson.JSONDecodeError as error:
+        half = _HALF_IN_BYTES.search(text) if isinstance(text, bytes) else _HALF.search(text)
+        if half is None:
+            raise
+        try:
+            return loads_leniently(text)
+        except (ValueError, RecursionError):
+            raise error from None
+
+
+def loads_leniently(text: bytes | str, number: Callable[[str], Any] | None = None) -> Any:
+    """The value of text in which half of a surrogate pair may stand; it reads as U+FFFD.
 
     Args:
         text: JSON.
@@ -47,7 +70,9 @@ def loads_leniently(text: bytes, number: Callable[[str], Any] | None = None) -> 
         ValueError: it is no JSON all the same.
         RecursionError: it is nested deeper than Python's own decoder reads.
     """
-    return _mended(json.loads(text, parse_constant=_refuse, parse_float=number, parse_int=number))
+    return _mended(
+        json.loads(text, parse_constant=_refuse, parse_float=number or orjson.loads, parse_int=number)
+    )
 
 
 def dumps(value: Any) -> bytes:
@@ -69,16 +94,8 @@ def exact(payload: _Decoded, body: bytes) -> _Decoded:
     """``payload``, decoded from ``body``, with its integers exact."""
     if not _may_round(body):
         return payload
-    again: _Decoded = reread(body)
+    again: _Decoded = read(body)
     return again
-
-
-def reread(body: bytes) -> Any:
-    """The value of a body that was read before, leniently or not."""
-    try:
-        return loads(body)
-    except orjson.JSONDecodeError:
-        return loads_leniently(body)
 
 
 def _refuse(name: str) -> NoReturn:

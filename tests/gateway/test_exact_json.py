@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptcache_gateway.exact_json import dumps, exact, loads, loads_leniently
+from promptcache_gateway.exact_json import dumps, exact, loads, loads_leniently, read
 
 LONG = 2**64
 INTEGERS = (
@@ -79,3 +79,12 @@ def test_half_a_surrogate_pair_is_one_character_that_stands_for_it() -> None:
     for wrong in (b'{"\\ud83d": NaN}', b'"\\ud83d'):
         with pytest.raises(ValueError):
             loads_leniently(wrong)
+
+
+@pytest.mark.parametrize("as_", [str, str.encode])
+def test_half_of_a_surrogate_pair_is_one_character(as_: Any) -> None:
+    written = r'["\ud83d", "\ud83d\ude00", 18446744073709551616, 1.5]'
+    assert read(as_(written)) == ["\ufffd", "\U0001f600", LONG, 1.5]
+    for text in (r'["\ud83d",]', r'["\ud83d", 1e400]', r'["\ud83d", NaN]', r'"\ud83d"' + "[" * 5_000):
+        with pytest.raises(orjson.JSONDecodeError):
+            read(as_(text))

@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from promptcache_gateway.exact_json import read
 from promptcache_gateway.translate.chat_forms import begins_another
 from promptcache_gateway.translate.events import named_event
 from promptcache_gateway.translate.joined import Joined
@@ -45,7 +46,7 @@ class _Block:
         if not self.arguments.last.rstrip().endswith("}"):
             return False
         try:
-            return isinstance(orjson.loads(self.arguments.text()), dict)
+            return isinstance(read(self.arguments.text()), dict)
         except orjson.JSONDecodeError:
             return False
 

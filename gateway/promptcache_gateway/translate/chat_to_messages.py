@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from promptcache_gateway.exact_json import loads
+from promptcache_gateway.exact_json import read
 from promptcache_gateway.translate.fields import a_list, a_text, an_object, refuse, untranslatable, wrong
 from promptcache_gateway.translate.marks import MARK, mark_of, marked, placed
 
@@ -282,7 +282,7 @@ def _arguments(text: str, path: str) -> dict[str, Any]:
     if not text.strip():
         return {}
     try:
-        value = loads(text)
+        value = read(text)
     except orjson.JSONDecodeError:
         value = None
     if not isinstance(value, dict):

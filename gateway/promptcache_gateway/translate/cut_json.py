@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from promptcache_gateway.exact_json import loads
+from promptcache_gateway.exact_json import read
 
 _CLOSES = {"{": "}", "[": "]"}
 
@@ -25,7 +25,7 @@ def arguments_object(text: object) -> dict[str, Any]:
         return {}
     for candidate in (text, *_closed(text)):
         try:
-            value = loads(candidate)
+            value = read(candidate)
         except orjson.JSONDecodeError:
             continue
         return value if isinstance(value, dict) else {}

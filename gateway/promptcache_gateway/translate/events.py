@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import orjson
 
 from promptcache_gateway.errors import ApiError
-from promptcache_gateway.exact_json import loads
+from promptcache_gateway.exact_json import read
 from promptcache_gateway.upstreams.endings import TORN
 from promptcache_gateway.upstreams.json_weight import BYTE_COST, FREE
 from promptcache_gateway.upstreams.told_errors import told_error
@@ -50,7 +50,7 @@ def read_events(piece: bytes) -> Iterator[dict[str, Any]]:
     """
     for data in _data_in(piece):
         try:
-            payload = loads(data)
+            payload = read(data)
         except orjson.JSONDecodeError:
             if data.lstrip().startswith(b"{"):
                 raise

@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from promptcache_gateway.errors import their_code
+from promptcache_gateway.exact_json import read
 from promptcache_gateway.upstreams.told_errors import told_error
 
 # A blank line: one line end straight after another, each LF, CR or CRLF; the first one's last byte is enough.
@@ -182,7 +183,7 @@ def _split(data: bytes) -> list[bytes]:
 def _event_json(event: bytes) -> dict[str, Any] | None:
     lines = [line[5:] for line in event.splitlines() if line.startswith(b"data:")]
     try:
-        chunk = orjson.loads(b"\n".join(lines))
+        chunk = read(b"\n".join(lines), orjson.loads)
     except orjson.JSONDecodeError:
         return None
     return chunk if isinstance(chunk, dict) else None

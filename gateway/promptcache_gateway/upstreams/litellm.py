@@ -16,7 +16,7 @@ import orjson
 
 from promptcache.usage import Usage
 from promptcache_gateway.errors import StartupError, cannot_count, unknown_model
-from promptcache_gateway.exact_json import dumps, reread
+from promptcache_gateway.exact_json import dumps, read
 from promptcache_gateway.upstreams.base import WholeReply
 from promptcache_gateway.upstreams.litellm_calls import completion, failure, parameters
 from promptcache_gateway.upstreams.litellm_stream import JSON, LiteLLMStream
@@ -61,7 +61,7 @@ class LiteLLMUpstream:
         Cancelling it closes the provider's connection. A provider's refusal is a reply with its status.
         """
         assert self._library is not None, "start() comes first"
-        asked = parameters(reread(call.body))
+        asked = parameters(read(call.body))
         asked["model"] = f"{self._settings.provider}/{call.model}"
         try:
             answer = await self._library.acompletion(**asked, **self._where())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from promptcache_gateway.errors import ApiError, invalid_request
-from promptcache_gateway.exact_json import loads
+from promptcache_gateway.exact_json import read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -168,7 +168,7 @@ def _arguments(text: object, path: str) -> Arguments:
     if not isinstance(text, str):
         raise _wrong(where, "a string that holds a JSON object")
     try:
-        values = loads(text)
+        values = read(text)
     except orjson.JSONDecodeError:
         values = None
     if not isinstance(values, dict):

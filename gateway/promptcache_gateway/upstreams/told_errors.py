@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from promptcache_gateway.exact_json import read
 from promptcache_gateway.upstreams.json_weight import holds_too_many
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def told_error(payload: Mapping[str, Any]) -> Mapping[str, Any] | None:
 def refusal_in(body: bytes) -> Mapping[str, Any]:
     """What the body of an answer with an error's status tells; empty where it tells nothing readable."""
     try:
-        payload = None if holds_too_many(body) else orjson.loads(body)
+        payload = None if holds_too_many(body) else read(body)
     except orjson.JSONDecodeError:
         return {}
     if isinstance(payload, list) and payload:

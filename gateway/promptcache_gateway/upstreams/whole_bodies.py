@@ -14,6 +14,7 @@ import orjson
 
 from promptcache.usage import Usage
 from promptcache_gateway.errors import ApiError, their_code
+from promptcache_gateway.exact_json import read
 from promptcache_gateway.under_way import UnderWay
 from promptcache_gateway.upstreams.base import NotGivenError, WholeReply
 from promptcache_gateway.upstreams.json_weight import FREE, holds_too_many, weight
@@ -163,7 +164,7 @@ def json_object(body: bytes) -> dict[str, Any] | None:
 
 def _object_of(body: bytes) -> dict[str, Any] | None:
     try:
-        payload = orjson.loads(body)
+        payload = read(body, orjson.loads)
     except orjson.JSONDecodeError:
         return None
     return payload if isinstance(payload, dict) else None

@@ -9,6 +9,13 @@ from hypothesis import strategies as st
 
 from promptcache_gateway.translate.cut_json import arguments_object
 
+
+def test_half_of_a_surrogate_pair_costs_no_argument() -> None:
+    assert arguments_object(r'{"x":"a \ud83d","b":18446744073709551616}') == {"x": "a \ufffd", "b": 2**64}
+    assert arguments_object(r'{"b":1,"x":"a \uD83D') == {"b": 1}
+    assert arguments_object(r'{"b":1,"x":["\ud83d"') == {"b": 1, "x": ["\ufffd"]}
+
+
 VALUES = st.recursive(
     st.none()
     | st.booleans()
