@@ -39,9 +39,11 @@ class Conventions:
             if of in self._apart or len(self._apart) < _MOST:
                 self._apart[of] = 0
         elif meant is not usage:
-            self._apart[of] += 1
-            if self._apart[of] >= PATIENCE:  # it was one wrong record
-                del self._apart[of]
+            fitting = self._apart.get(of, PATIENCE) + 1  # another thread may have forgotten it just now
+            if fitting < PATIENCE:
+                self._apart[of] = fitting
+            else:  # it was one wrong record
+                self._apart.pop(of, None)
         return meant
 
     def _is_unclear(self, usage: Usage) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 from promptcache.usage import Usage
 from promptcache_gateway.observe.conventions import PATIENCE, Conventions
 from promptcache_gateway.plane.calls import make_call
@@ -59,3 +62,17 @@ def test_a_record_that_read_nothing_says_nothing() -> None:
     for _ in range(2 * PATIENCE):
         assert known.read(CALL, usage(90, 0)).total_input == 90
     assert known.read(CALL, usage(90, 10)).total_input == 100
+
+
+def test_threads_that_end_requests_at_a_time_lose_none() -> None:
+    """Large requests are concluded in threads, and one may find that what was known is forgotten just now."""
+    known, before = Conventions(), sys.getswitchinterval()
+    apart, unclear = usage(10, 90), usage(90, 10)
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(6) as threads:
+            mixed = [apart if at % 1_000 == 0 else unclear for at in range(30_000)]
+            read = list(threads.map(lambda one: known.read(CALL, one).total_input, mixed))
+    finally:
+        sys.setswitchinterval(before)
+    assert set(read) <= {90, 100}
