@@ -61,6 +61,8 @@ _NAMES = {
     "anthropic.messages": "Anthropic's messages",
 }
 
+_JSON = (b"content-type", b"application/json")
+
 
 async def send_across(
     upstream: Upstream, call: Call, sent: Call, inbound: Inbound
@@ -101,7 +103,20 @@ async def _of_stream(
         return TranslatedStream(reply, translator, hold, partial(inbound.meant, call))
     parts = CompletionParts() if _answers_a_chat(upstream, call) else MessageParts()
     answer = partial(_answer, upstream, call)
-    return await gathered(reply, parts, answer, hold, partial(inbound.meant, call))
+    try:
+        return await gathered(reply, parts, answer, hold, partial(inbound.meant, call))
+    except NotGivenError as error:
+        if reply.status < 400:
+            raise
+        return _refused(call, reply, error)
+
+
+def _refused(call: Call, reply: StreamReply, error: ApiError) -> WholeReply:
+    """The refusal that a stream with an error's status told."""
+    said = ApiError(reply.status, error.message, kind=error.kind, code=error.code)
+    headers = [*(one for one in reply.headers if one[0] != _JSON[0]), _JSON]
+    body = error_body(said, call.dialect, call.id)
+    return WholeReply(reply.status, headers, body, reply.usage, error=error.code)
 
 
 async def _not_held(upstream: Upstream, reply: StreamReply) -> ApiError:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    import httpx
+
 BODY = b'{ "messages":[{"role":"user","content":"\\u00e9 \\"model\\":\\"x\\""}], "model" : "alias","z":1}\n'
 
 
@@ -214,6 +216,30 @@ def test_a_fallback_may_refuse_with_a_stream(house: House) -> None:
     answer = house.served.post(BODY.replace(b'"z":1', b'"stream":true'))
     assert (answer.status_code, answer.json()["error"]["code"]) == (502, "upstream_disconnected")
     assert "'second' refused the request (400)" in answer.json()["error"]["message"]
+
+
+def test_a_stream_that_refuses_is_a_refusal_where_none_was_asked_for(house: House) -> None:
+    """As it is without a translation."""
+
+    async def refuses(wire: Wire) -> None:
+        await wire.send(b"HTTP/1.1 400 X\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")
+        await wire.send(sse({"error": {"message": "too long", "code": "c"}}))
+        wire.writer.close()
+
+    def asked(model: str) -> httpx.Response:
+        body = {"model": model, "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
+        return house.served.post(body, path="/v1/messages")
+
+    house.second.script = refuses
+    alone = asked("n")
+    assert (alone.status_code, alone.json()["error"]["message"]) == (400, "too long")
+    record = house.served.record(alone)
+    assert (record["status"], record["error"]) == (400, "c")
+    house.first.script = hangs_up
+    answer = asked("alias")
+    assert answer.status_code == 502
+    assert "'second' refused the request (400 c)" in answer.json()["error"]["message"]
+    assert house.served.record(answer)["upstream"] == "first"
 
 
 def test_what_the_first_one_answered_is_told_as_it_was_where_the_fallback_refuses(house: House) -> None:
