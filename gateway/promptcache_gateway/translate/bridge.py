@@ -23,7 +23,7 @@ from promptcache_gateway.translate.dropped import dropped
 from promptcache_gateway.translate.events import MALFORMED, UNREADABLE, Chained, TranslatedStream, Translator
 from promptcache_gateway.translate.fields import refuse_too_deep
 from promptcache_gateway.translate.flavor import Flavor, flavor_of
-from promptcache_gateway.translate.gathered import CompletionParts, MessageParts, gathered
+from promptcache_gateway.translate.gathered import CompletionParts, MessageParts, gathered, refused
 from promptcache_gateway.translate.message_answers import MessageEvents, to_message
 from promptcache_gateway.translate.messages_to_chat import (
     message_path,
@@ -61,8 +61,6 @@ _NAMES = {
     "anthropic.messages": "Anthropic's messages",
 }
 
-_JSON = (b"content-type", b"application/json")
-
 
 async def send_across(
     upstream: Upstream, call: Call, sent: Call, inbound: Inbound
@@ -98,25 +96,16 @@ async def _of_stream(
     if not reply.events:
         raise await _not_held(upstream, reply)
     hold = None if inbound.answers is None else inbound.answers.hold(call.tenant)
+    meant = partial(inbound.meant, call)
     if call.stream:
-        translator = _translator(upstream, call, reply)
-        return TranslatedStream(reply, translator, hold, partial(inbound.meant, call))
+        return TranslatedStream(reply, _translator(upstream, call, reply), hold, meant)
     parts = CompletionParts() if _answers_a_chat(upstream, call) else MessageParts()
-    answer = partial(_answer, upstream, call)
     try:
-        return await gathered(reply, parts, answer, hold, partial(inbound.meant, call))
+        return await gathered(reply, parts, partial(_answer, upstream, call), hold, meant)
     except NotGivenError as error:
         if reply.status < 400:
             raise
-        return _refused(call, reply, error)
-
-
-def _refused(call: Call, reply: StreamReply, error: ApiError) -> WholeReply:
-    """The refusal that a stream with an error's status told."""
-    said = ApiError(reply.status, error.message, kind=error.kind, code=error.code)
-    headers = [*(one for one in reply.headers if one[0] != _JSON[0]), _JSON]
-    body = error_body(said, call.dialect, call.id)
-    return WholeReply(reply.status, headers, body, reply.usage, error=error.code)
+        return refused(call, reply, error)
 
 
 async def _not_held(upstream: Upstream, reply: StreamReply) -> ApiError:

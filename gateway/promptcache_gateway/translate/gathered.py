@@ -10,6 +10,8 @@ import asyncio
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Protocol
 
+from promptcache_gateway.error_shapes import error_body
+from promptcache_gateway.errors import ApiError
 from promptcache_gateway.exact_json import dumps
 from promptcache_gateway.translate.chat_forms import begins_another, plain
 from promptcache_gateway.translate.cut_json import arguments_object
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from promptcache.usage import Usage
-    from promptcache_gateway.errors import ApiError
+    from promptcache_gateway.exchange import Call
     from promptcache_gateway.under_way import Hold
     from promptcache_gateway.upstreams.base import StreamReply
 
@@ -90,6 +92,14 @@ async def gathered(
         response_id=reply.response_id,
         hold=hold,
     )
+
+
+def refused(call: Call, reply: StreamReply, error: ApiError) -> WholeReply:
+    """The refusal that a stream with an error's status told."""
+    said = ApiError(reply.status, error.message, kind=error.kind, code=error.code)
+    headers = [*(one for one in reply.headers if one[0] != _TYPE), _JSON]
+    body = error_body(said, call.dialect, call.id)
+    return WholeReply(reply.status, headers, body, reply.usage, error=error.code)
 
 
 class _Gatherer:
