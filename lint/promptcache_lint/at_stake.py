@@ -10,9 +10,9 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache.providers import find_model
-from promptcache_lint.exposure import lasts
+from promptcache_lint.exposure import around, lasts
 from promptcache_lint.findings import Severity
-from promptcache_lint.prompts import Branch, Hole, Stability, Text, estimate_tokens, flatten
+from promptcache_lint.prompts import Hole, Stability, Text, estimate_tokens, flatten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,7 +64,7 @@ def is_enough(prompt: Prompt, exposed: Exposed) -> bool:
     """
     if prompt.written:
         return exposed.segment.role == "system" or _is_long(prompt, exposed.behind)
-    found = _around(exposed.part, [part for segment in prompt.reusable() for part in segment.parts])
+    found = around(exposed.part, [part for segment in prompt.reusable() for part in segment.parts])
     if found is None:
         return False
     talks = prompt.grows
@@ -77,9 +77,9 @@ def is_enough(prompt: Prompt, exposed: Exposed) -> bool:
 def ends_a_single_request(place: Place, prompts: Iterable[Prompt]) -> bool:
     """Whether the requests in which a value stands are short but for it, and nothing is cached behind it."""
     found = [
-        (prompt, around)
+        (prompt, beside)
         for prompt in prompts
-        if prompt.name == "request" and (around := _around_place(place, prompt)) is not None
+        if prompt.name == "request" and (beside := _beside(place, prompt)) is not None
     ]
     return bool(found) and all(
         prompt.single and _length(behind) < _LITTLE and not _is_long(prompt, _length([*before, *behind]))
@@ -87,27 +87,14 @@ def ends_a_single_request(place: Place, prompts: Iterable[Prompt]) -> bool:
     )
 
 
-def _around_place(place: Place, prompt: Prompt) -> tuple[list[Part], list[Part]] | None:
+def _beside(place: Place, prompt: Prompt) -> tuple[list[Part], list[Part]] | None:
     parts = [part for segment in prompt.reusable() for part in segment.parts]
     hole = next((part for part in flatten(parts) if isinstance(part, Hole) and part.place == place), None)
-    return None if hole is None else _around(hole, parts)
+    return None if hole is None else around(hole, parts)
 
 
 def _length(parts: Iterable[Part]) -> int:
     return sum(len(part.text) for part in flatten(parts) if isinstance(part, Text))
-
-
-def _around(part: Part, parts: list[Part]) -> tuple[list[Part], list[Part]] | None:
-    """What stands in front of a part and behind it; of a branch around it, in the option that it is in."""
-    for index, each in enumerate(parts):
-        before, behind = parts[:index], parts[index + 1 :]
-        if each is part:
-            return before, behind
-        for option in each.options if isinstance(each, Branch) else ():
-            inner = _around(part, list(option))
-            if inner is not None:
-                return [*before, *inner[0]], [*inner[1], *behind]
-    return None
 
 
 def is_steady(prompt: Prompt) -> bool:

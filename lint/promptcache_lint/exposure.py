@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Exposed",
+    "around",
     "count_words",
     "exposed_branches",
     "exposed_holes",
@@ -142,20 +143,22 @@ def words_but_for_labels(prompt: Prompt, exposed: Exposed) -> int:
     """The static words behind a value that are more than a label of the next one (``Town: {town}``)."""
     segments = list(prompt.reusable())
     index = next(i for i, segment in enumerate(segments) if segment is exposed.segment)
-    behind = _behind(exposed.part, list(exposed.segment.parts)) or []
+    found = around(exposed.part, list(exposed.segment.parts))
+    behind = found[1] if found is not None else []
     runs = list(_runs([*behind, *(part for segment in segments[index + 1 :] for part in segment.parts)]))
     return sum(words for words, is_last in runs if is_last or words >= _A_SENTENCE)
 
 
-def _behind(part: Part, parts: list[Part]) -> list[Part] | None:
-    """What stands behind a part; of a branch around it, in the option that it is in."""
+def around(part: Part, parts: list[Part]) -> tuple[list[Part], list[Part]] | None:
+    """What stands in front of a part and behind it; of a branch around it, in the option that it is in."""
     for index, each in enumerate(parts):
+        before, behind = parts[:index], parts[index + 1 :]
         if each is part:
-            return parts[index + 1 :]
+            return before, behind
         for option in each.options if isinstance(each, Branch) else ():
-            inner = _behind(part, list(option))
+            inner = around(part, list(option))
             if inner is not None:
-                return [*inner, *parts[index + 1 :]]
+                return [*before, *inner[0]], [*inner[1], *behind]
     return None
 
 
