@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["holds_talk", "is_newest_first", "last_rows"]
+from promptcache_lint.readers.stores import MANY_RUNS
+
+__all__ = ["SAYS", "SHORTEST", "holds_talk", "is_newest_first", "is_window", "last_rows"]
+
+SAYS = "{} reads the newest messages only: from then on every turn begins with another message, and misses."
+SHORTEST = 2
+"""One row is the last message, and no window."""
 
 _TALK = re.compile(
     r"(?:\w+_)?(?:messages?|msgs?|turns?|history|histories|conversations?|chats?|chat_?logs?|dialogs?|dialogues?"
@@ -31,6 +37,11 @@ def last_rows(query: str) -> str | None:
 def is_newest_first(chain: str) -> bool:
     """Whether a query that is put together by calls, written without spaces, gives the newest rows first."""
     return _DESCENDING.search(chain) is not None
+
+
+def is_window(rows: int | None) -> bool:
+    """Whether so many of the newest rows are a window; None: nothing shows how many."""
+    return rows is None or SHORTEST <= rows < MANY_RUNS
 
 
 def holds_talk(text: str) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
-from promptcache_lint.readers.python.conversations.asides import is_aside
+from promptcache_lint.readers.python.conversations.asides import is_aside, sums_up
 from promptcache_lint.readers.python.conversations.facts import (
     constant,
     converts,
@@ -51,7 +51,6 @@ _CHANGES = re.compile(
 _HANDED_OUT = (
     "`{}` hands out the newest messages: from then on every turn begins with another one, and misses."
 )
-_SUMMARY = re.compile(r"summar|condens|compact|digest", re.IGNORECASE)
 
 
 class Abroad:
@@ -182,7 +181,7 @@ class Abroad:
         words = {name.removeprefix("self.").partition("[]")[0] for name in names}
         for function in functions:
             written = any(word in function.text for word in words)
-            if not written or _CHANGES.search(function.text) is None or _SUMMARY.search(function.code):
+            if not written or _CHANGES.search(function.text) is None or sums_up(function.code):
                 continue
             target = self._reached(function, at, facts)
             if target is not None and target is not facts:
@@ -232,8 +231,7 @@ def _usual_length(function: Function, call: ast.Call) -> ast.expr | None:
 
 
 def _sums_up(facts: Facts) -> bool:
-    """Whether a function speaks of summaries: what it leaves out of the messages, these may hold."""
-    return facts.function is not None and _SUMMARY.search(facts.function.code) is not None
+    return facts.function is not None and sums_up(facts.function.code)
 
 
 def _arguments(call: ast.Call) -> Iterator[ast.expr]:

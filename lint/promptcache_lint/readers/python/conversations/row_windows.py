@@ -11,12 +11,19 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
-from promptcache_lint.readers.python.conversations.asides import is_aside
+from promptcache_lint.readers.python.conversations.asides import is_aside, sums_up
 from promptcache_lint.readers.python.conversations.facts import constant, role_of, spell
 from promptcache_lint.readers.python.conversations.matching import matched
 from promptcache_lint.readers.python.conversations.stored import made_of
-from promptcache_lint.readers.row_windows import holds_talk, is_newest_first, last_rows
-from promptcache_lint.readers.stores import MANY_RUNS, is_length
+from promptcache_lint.readers.row_windows import (
+    SAYS,
+    SHORTEST,
+    holds_talk,
+    is_newest_first,
+    is_window,
+    last_rows,
+)
+from promptcache_lint.readers.stores import is_length
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,11 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["row_windows", "window_of_rows"]
 
-_SUMS_UP = re.compile(r"summar|condens|compact|digest", re.IGNORECASE)
 _LIMITS = {"limit", "fetch"}
 _READS = {"fetchall", "fetchmany", "fetch", "all", "mappings", "scalars"}
-_SAYS = "{} reads the newest messages only: from then on every turn begins with another message, and misses."
-_SHORTEST = 2
 
 
 def row_windows(facts: Facts) -> Iterator[Practice]:
@@ -40,17 +44,16 @@ def row_windows(facts: Facts) -> Iterator[Practice]:
         return
     query = window_of_rows(facts.function, None)
     if query is not None and _is_sent(query, facts):
-        says = _SAYS.format(f"`{facts.label(query)}`")
+        says = SAYS.format(f"`{facts.label(query)}`")
         yield facts.practice("PC501", Severity.WARNING, query, says)
 
 
 def window_of_rows(function: Function, call: ast.Call | None) -> ast.expr | None:
     """The query by which a function, as ``call`` calls it, reads the newest messages; None if none."""
-    if is_aside(function.name) or _SUMS_UP.search(function.code):
+    if is_aside(function.name) or sums_up(function.code):
         return None
     for query, count in _queries(function):
-        taken = _number(count, function, call)
-        if taken is None or _SHORTEST <= taken < MANY_RUNS:
+        if is_window(_number(count, function, call)):
             return query
     return None
 
@@ -102,7 +105,7 @@ def _number(count: str, function: Function, call: ast.Call | None) -> int | None
     given = dict(matched(call, function.node)) if call is not None else {}
     for parameter, default in function.parameters:
         value = constant(given.get(parameter.arg, default))
-        named = count == parameter.arg or is_length(parameter.arg, _SHORTEST)
+        named = count == parameter.arg or is_length(parameter.arg, SHORTEST)
         if named and isinstance(value, int) and not isinstance(value, bool):
             return value
     constants = (

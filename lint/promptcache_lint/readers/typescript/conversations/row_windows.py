@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from promptcache_lint.readers.row_windows import holds_talk, is_newest_first, last_rows
-from promptcache_lint.readers.stores import MANY_RUNS
+from promptcache_lint.readers.row_windows import holds_talk, is_newest_first, is_window, last_rows
 from promptcache_lint.readers.typescript.conversations.names import bare
 from promptcache_lint.readers.typescript.conversations.windows import number
 
@@ -26,7 +25,6 @@ HINT = re.compile(r"\bfindMany\(|\.limit\(|\blimit\s+[\d$?:]", re.IGNORECASE)
 """One of these is in each module that reads some rows only."""
 _TABLE = re.compile(r"\.from\(['\"`]?(\w+)|(\w+)\.find(?:Many)?\(")
 _COUNT = re.compile(r"\btake:([\w.$]+)|\.limit\(([\w.$]+)\)|\blimit:([\w.$]+)")
-_SHORTEST = 2
 
 
 def queries(facts: Facts) -> Iterator[tuple[Node, Node]]:
@@ -50,5 +48,4 @@ def reads_newest(query: Node, facts: Facts) -> bool:
         if match is None or not is_newest_first(written) or not any(map(holds_talk, tables)):
             return False
         count = next(group for group in match.groups() if group)
-    taken = number(count, query, facts)
-    return taken is None or _SHORTEST <= taken < MANY_RUNS
+    return is_window(number(count, query, facts))

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from promptcache_lint.findings import Severity
+from promptcache_lint.readers.row_windows import SAYS as READS_NEWEST
 from promptcache_lint.readers.stores import MANY_RUNS, NEXT_TO_NOTHING, hands_out, is_length
 from promptcache_lint.readers.typescript.conversations.batches import how_rare
 from promptcache_lint.readers.typescript.conversations.facts import LOOPS
@@ -47,7 +48,6 @@ _WRITTEN = re.compile(r"""\bcontent["']?\s*:\s*(?:["']|`\s*\w)""")
 _PIPED = re.compile(r"\.pipe\(|RunnableSequence|\.invoke\(")
 _BULK = 8
 _MOST_MESSAGES = 300
-_READ = "{} reads the newest messages only: from then on every turn begins with another message, and misses."
 _SAYS = "{} drops the oldest messages: from then on every turn begins with another message, and misses."
 
 
@@ -79,7 +79,7 @@ def _rows(facts: Facts) -> Iterator[Practice]:
     """The newest rows of what a database has kept of a conversation."""
     for query, call in queries(facts):
         if not is_aside(query, facts) and not is_aside(call, facts) and reads_newest(query, facts):
-            yield facts.practice("PC501", Severity.WARNING, query, _READ)
+            yield facts.practice("PC501", Severity.WARNING, query, READS_NEWEST)
 
 
 def _piped(facts: Facts) -> Iterator[Practice]:
