@@ -42,7 +42,7 @@ def read(text: bytes | str, by: Callable[[bytes | str], Any] = loads) -> Any:
 
     Args:
         text: JSON.
-        by: reads what holds none.
+        by: reads what holds none, and else each number.
 
     Raises:
         orjson.JSONDecodeError: it is no JSON all the same.
@@ -54,22 +54,13 @@ def read(text: bytes | str, by: Callable[[bytes | str], Any] = loads) -> Any:
         if half is None:
             raise
         try:
-            return loads_leniently(text)
+            return _leniently(text, None if by is loads else by)
         except (ValueError, RecursionError):
             raise error from None
 
 
-def loads_leniently(text: bytes | str, number: Callable[[str], Any] | None = None) -> Any:
-    """The value of text in which half of a surrogate pair may stand; it reads as U+FFFD.
-
-    Args:
-        text: JSON.
-        number: reads each number's text; None: as `loads` does.
-
-    Raises:
-        ValueError: it is no JSON all the same.
-        RecursionError: it is nested deeper than Python's own decoder reads.
-    """
+def _leniently(text: bytes | str, number: Callable[[str], Any] | None) -> Any:
+    """The value of text in which half of a surrogate pair stands; raises `ValueError` or `RecursionError`."""
     return _mended(
         json.loads(text, parse_constant=_refuse, parse_float=number or orjson.loads, parse_int=number)
     )

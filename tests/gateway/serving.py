@@ -11,12 +11,12 @@ import httpx
 
 from promptcache_gateway.app import Gateway, create_app
 from promptcache_gateway.server import bind, make_server
+from promptcache_gateway.settings import Settings, UpstreamSettings
 from tests.gateway.mock_upstream import call, in_thread, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from promptcache_gateway.settings import Settings
+    from pathlib import Path
 
 
 @dataclass
@@ -66,6 +66,17 @@ def serve(settings: Settings, **parts: Any) -> Iterator[Served]:
             server.should_exit = True
             serving.result(30)
             call(loop, gateway.close())
+
+
+@contextmanager
+def serve_both(chat: str, messages: str, folder: Path) -> Iterator[Served]:
+    """A gateway before a server of chats and, for models ``claude-*``, one of messages, by their URLs."""
+    upstreams = (
+        UpstreamSettings(name="chat", url=chat, apis=("chat",)),
+        UpstreamSettings(name="claude", url=messages, kind="anthropic", models=("claude-*",)),
+    )
+    with serve(Settings(upstreams=upstreams, data_dir=folder)) as served:
+        yield served
 
 
 def call_soon(loop, coroutine):

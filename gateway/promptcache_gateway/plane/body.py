@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from promptcache_gateway.errors import ApiError, body_too_large, invalid_request
-from promptcache_gateway.exact_json import loads_leniently
+from promptcache_gateway.exact_json import read
 from promptcache_gateway.known_headers import once
 from promptcache_gateway.under_way import UnderWay
 from promptcache_gateway.upstreams.json_weight import BYTE_COST, FREE, MAX_VALUES, holds_too_many, weight
@@ -133,9 +133,11 @@ def decode_object(body: bytes) -> dict[str, Any]:
     """
     refuse_too_many(body)
     try:
-        payload = orjson.loads(body)
+        payload = read(body, orjson.loads)
     except orjson.JSONDecodeError as error:
-        payload = _decode_leniently(body, error)
+        where = f" (line {error.lineno}, column {error.colno})" if body else ""
+        said = f"The request body is not valid JSON: {error.msg}{where}."
+        raise invalid_request(said, code="invalid_json") from None
     if not isinstance(payload, dict):
         raise invalid_request("The request body must be a JSON object.")
     return payload
@@ -150,13 +152,3 @@ def refuse_too_many(body: bytes) -> None:
         raise invalid_request(
             f"The request body holds more than {MAX_VALUES:,} JSON values.", code="too_many_values"
         )
-
-
-def _decode_leniently(body: bytes, error: orjson.JSONDecodeError) -> Any:
-    if b"\\ud" in body or b"\\uD" in body:
-        try:
-            return loads_leniently(body, number=orjson.loads)
-        except (ValueError, RecursionError):
-            pass
-    where = f" (line {error.lineno}, column {error.colno})" if body else ""
-    raise invalid_request(f"The request body is not valid JSON: {error.msg}{where}.", code="invalid_json")

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from promptcache_gateway.settings import Settings, UpstreamSettings
 from tests.gateway.anthropic_wire import EVENTS, MESSAGE_BYTES, START, event
 from tests.gateway.mock_upstream import CHAT, DONE, USAGE, Wire, chunk, mock_upstream, sse
-from tests.gateway.serving import Served, serve
+from tests.gateway.serving import Served, serve_both
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,11 +72,7 @@ def upstream() -> Iterator[MockUpstream]:
 
 @pytest.fixture
 def served(upstream: MockUpstream, tmp_path: Path) -> Iterator[Served]:
-    upstreams = (
-        UpstreamSettings(name="chat", url=upstream.url, apis=("chat",)),
-        UpstreamSettings(name="claude", url=upstream.url, kind="anthropic", models=("claude-*",)),
-    )
-    with serve(Settings(upstreams=upstreams, data_dir=tmp_path)) as running:
+    with serve_both(upstream.url, upstream.url, tmp_path) as running:
         yield running
 
 

@@ -28,7 +28,7 @@ from tests.gateway.mock_upstream import (
     mock_upstream,
     sse,
 )
-from tests.gateway.serving import Served, serve
+from tests.gateway.serving import Served, serve, serve_both
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -669,9 +669,5 @@ def test_responses_over_the_engine(engine_served: Served) -> None:
 
 @pytest.fixture
 def over_both(chat: MockUpstream, messages: MockUpstream, tmp_path: Path) -> Iterator[Served]:
-    upstreams = (
-        UpstreamSettings(name="chat", url=chat.url, apis=("chat",)),
-        UpstreamSettings(name="claude", url=messages.url, kind="anthropic", models=("claude-*",)),
-    )
-    with serve(Settings(upstreams=upstreams, data_dir=tmp_path)) as served:
+    with serve_both(chat.url, messages.url, tmp_path) as served:
         yield served
